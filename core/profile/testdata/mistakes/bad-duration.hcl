@@ -1,0 +1,7 @@
+profile "bad-duration" {
+  extension = "ext.bwrap"
+  ttl {
+    default = "1 hour"
+    max     = 3600
+  }
+}

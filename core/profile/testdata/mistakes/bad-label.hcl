@@ -1,0 +1,7 @@
+profile "Bad_Label" {
+  extension = "ext.bwrap"
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}

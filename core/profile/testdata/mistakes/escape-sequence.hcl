@@ -1,0 +1,10 @@
+profile "escape-sequence" {
+  extension = "ext.bwrap"
+  network {
+    mode = "[2J‮enforce"
+  }
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}

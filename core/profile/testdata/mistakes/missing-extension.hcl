@@ -1,0 +1,6 @@
+profile "missing-extension" {
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}

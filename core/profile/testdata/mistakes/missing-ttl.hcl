@@ -1,0 +1,3 @@
+profile "missing-ttl" {
+  extension = "ext.bwrap"
+}

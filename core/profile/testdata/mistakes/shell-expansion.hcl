@@ -1,0 +1,10 @@
+profile "shell-expansion" {
+  extension = "ext.bwrap"
+  config {
+    cache = "${HOME:-/root}/.cache"
+  }
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}

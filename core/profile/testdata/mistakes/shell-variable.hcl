@@ -1,0 +1,10 @@
+profile "shell-variable" {
+  extension = "ext.bwrap"
+  config {
+    cache = "${HOME}/.cache"
+  }
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}

@@ -1,0 +1,6 @@
+profile "unclosed-block" {
+  extension = "ext.bwrap"
+  ttl {
+    default = "1h"
+    max     = "24h"
+}

@@ -1,0 +1,7 @@
+profile "unknown-nested-attribute" {
+  extension = "ext.bwrap"
+  ttl {
+    default = "1h"
+    maximum = "24h"
+  }
+}

@@ -1,0 +1,7 @@
+profil "unknown-top-level" {
+  extension = "ext.bwrap"
+  ttl {
+    default = "1h"
+    max     = "24h"
+  }
+}
