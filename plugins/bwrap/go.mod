@@ -2,11 +2,28 @@ module github.com/tegwick/sand-boxer/plugins/bwrap
 
 go 1.26.0
 
-require github.com/tegwick/sand-boxer/sdk v0.0.0
+require (
+	github.com/google/go-cmp v0.7.0
+	github.com/tegwick/sand-boxer/sdk v0.0.0
+	golang.org/x/sys v0.50.0
+)
 
 require (
-	github.com/google/go-cmp v0.7.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/fatih/color v1.13.0 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/hashicorp/go-hclog v1.6.3 // indirect
+	github.com/hashicorp/go-plugin v1.8.0 // indirect
+	github.com/hashicorp/yamux v0.1.2 // indirect
+	github.com/mattn/go-colorable v0.1.12 // indirect
+	github.com/mattn/go-isatty v0.0.17 // indirect
+	github.com/oklog/run v1.1.0 // indirect
+	golang.org/x/net v0.60.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261110000943-09e21b237f2c // indirect
+	google.golang.org/grpc v1.85.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace github.com/tegwick/sand-boxer/sdk => ../../sdk
