@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tegwick/sand-boxer/plugins/bwrap/internal/broker"
 	"github.com/tegwick/sand-boxer/sdk"
@@ -37,6 +38,9 @@ type view struct {
 	broker string
 	// system are the host's read-only trees.
 	system []mount
+	// source is the directory that was copied; it stays out of sight even
+	// where it lies in one of those trees.
+	source string
 	files  []file
 	// firstFD is the descriptor of files[0]; the others follow.
 	firstFD int
@@ -67,6 +71,9 @@ func (v view) args() []string {
 			a = append(a, "--ro-bind", m.path, m.path)
 		}
 	}
+	if v.shows(v.source) {
+		a = append(a, "--perms", "0000", "--tmpfs", v.source)
+	}
 	for i, f := range v.files {
 		a = append(a, "--perms", "0444", "--file", strconv.Itoa(v.firstFD+i), f.path)
 	}
@@ -83,6 +90,16 @@ func (v view) args() []string {
 		"--remount-ro", "/",
 		"--chdir", sdk.WorkspaceDir,
 	)
+}
+
+// shows reports whether a path of the host is in one of the system trees.
+func (v view) shows(path string) bool {
+	for _, m := range v.system {
+		if m.link == "" && strings.HasPrefix(path, m.path+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 func (v view) tmpfs(path, perms string, size int) []string {

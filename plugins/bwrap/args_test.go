@@ -17,6 +17,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestArgs(t *testing.T) {
 	full := map[string]bool{"--disable-userns": true, "--size": true}
 	v := view{
+		source: "/usr/src/app",
 		dir: "/state/sandboxes/sbx-1", broker: "/state/broker-1", firstFD: 5, infoFD: 7,
 		system: []mount{{path: "/usr"}, {path: "/bin", link: "usr/bin"}, {path: "/etc/ld.so.cache"}},
 		files:  []file{{path: "/etc/passwd"}, {path: "/etc/group"}},
@@ -24,7 +25,9 @@ func TestArgs(t *testing.T) {
 	for name, options := range map[string]map[string]bool{"args-full": full, "args-old": nil} {
 		t.Run(name, func(t *testing.T) {
 			v := v
-			v.options = options
+			if v.options = options; options == nil {
+				v.source = "/home/me/app"
+			}
 			got := strings.ReplaceAll(strings.Join(v.args(), "\n"), "\n--", "\n\n--") + "\n"
 			golden(t, name+".golden", got)
 		})

@@ -81,7 +81,7 @@ func (b *backend) create(ctx context.Context, t tool, req sdk.CreateRequest, pro
 		return sdk.Created{}, diskError(err)
 	}
 	progress.Report("starting the namespaces")
-	n, err := launch(ctx, launchSpec{tool: t, id: req.SandboxID, dir: dir, program: program, owner: who, lock: lock, expires: req.ExpiresAt})
+	n, err := launch(ctx, launchSpec{tool: t, id: req.SandboxID, dir: dir, source: req.Workspace.Path, program: program, owner: who, lock: lock, expires: req.ExpiresAt})
 	if err != nil {
 		return sdk.Created{}, err
 	}

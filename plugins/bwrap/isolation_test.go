@@ -86,6 +86,26 @@ func TestInside(t *testing.T) {
 	})
 }
 
+// TestSourceInASystemTreeIsHidden has a source that every sandbox would see.
+func TestSourceInASystemTreeIsHidden(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may make a directory below /usr; TestArgs has the options")
+	}
+	source, err := os.MkdirTemp("/usr/local", "sandboxer-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(source)
+	if err := os.Chmod(source, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(source, "f"), "copied\n", 0o644)
+	b, _ := newSandbox(t, source)
+	if got := output(t, b, "cat f; ls "+source+" "+source+"/f 2>/dev/null; true"); got != "copied\n" {
+		t.Errorf("inside one sees %q", got)
+	}
+}
+
 func TestPidOneIsDeaf(t *testing.T) {
 	b, _ := newSandbox(t, "")
 	res, _, stderr := run(t, b, sdk.ExecRequest{Argv: sh("for s in $(seq 1 64); do kill -$s 1 2>/dev/null; done; sleep 0.3; echo alive")})

@@ -30,6 +30,7 @@ type launchSpec struct {
 	tool    tool
 	id      string
 	dir     sandboxDir
+	source  string
 	program string
 	owner   owner
 	// lock is handed on to the namespaces; the caller's copy stays open.
@@ -121,7 +122,7 @@ func prepare(spec launchSpec) (cmd *exec.Cmd, info *os.File, cleanup func(), err
 		return nil, nil, nil, err
 	}
 	v := view{
-		dir: spec.dir, broker: spec.program, options: spec.tool.options,
+		dir: spec.dir, source: spec.source, broker: spec.program, options: spec.tool.options,
 		system: systemMounts(topLevel, etcFiles), files: syntheticFiles(),
 		firstFD: 3 + len(inherited),
 	}
