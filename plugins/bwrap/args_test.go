@@ -18,7 +18,7 @@ func TestArgs(t *testing.T) {
 	full := map[string]bool{"--disable-userns": true, "--size": true}
 	v := view{
 		source: "/usr/src/app",
-		dir: "/state/sandboxes/sbx-1", broker: "/state/broker-1", firstFD: 5, infoFD: 7,
+		dir:    "/state/sandboxes/sbx-1", broker: "/state/broker-1", firstFD: 5, infoFD: 7,
 		system: []mount{{path: "/usr"}, {path: "/bin", link: "usr/bin"}, {path: "/etc/ld.so.cache"}},
 		files:  []file{{path: "/etc/passwd"}, {path: "/etc/group"}},
 	}
