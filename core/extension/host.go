@@ -43,6 +43,9 @@ type Config struct {
 	// Verify, if not nil, is called before a program is run. It returns an
 	// error to forbid it. digest is the SHA-256 of the program in hex.
 	Verify func(name, path, digest string) error
+	// OnRestart, if not nil, is called each time a process was started after
+	// an earlier one crashed. It returns at once.
+	OnRestart func(name string)
 }
 
 // Host runs extensions. It is safe for concurrent use.

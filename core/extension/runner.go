@@ -152,6 +152,9 @@ func awaitEnd(pid int) {
 func (r *processRunner) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.state != nil {
+		return // it ended by itself, and that is what is told
+	}
 	r.killed = true
 	r.killGroup()
 }

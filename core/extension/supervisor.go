@@ -75,6 +75,9 @@ func (s *supervisor) acquire(ctx context.Context) (*process, error) {
 	s.mu.Lock()
 	s.process = p
 	s.mu.Unlock()
+	if s.pause.failures > 0 && s.host.cfg.OnRestart != nil {
+		s.host.cfg.OnRestart(s.name)
+	}
 	return p, nil
 }
 
@@ -171,7 +174,7 @@ func (p *process) explain(err error) error {
 
 // connectionGrace is how long after the break of its connection a process has
 // to end by itself, so that the host learns how.
-const connectionGrace = 200 * time.Millisecond
+const connectionGrace = time.Second
 
 const (
 	firstPause   = 100 * time.Millisecond
