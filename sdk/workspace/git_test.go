@@ -1,7 +1,6 @@
 package workspace_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -275,58 +274,4 @@ func TestCopyRefusesAReftableWorktree(t *testing.T) {
 	if !strings.Contains(e.Message, "reftable") {
 		t.Errorf("message %q", e.Message)
 	}
-}
-
-// newRepo makes a repository with one commit.
-func newRepo(t *testing.T, dir, name string) string {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	git(t, dir, "init", "-q", "-b", "main", name)
-	write(t, path, "file", "of "+name)
-	git(t, path, "add", "file")
-	git(t, path, "commit", "-qm", "first")
-	return path
-}
-
-// gitState is what a person would look at.
-func gitState(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	state := map[string]string{}
-	for _, args := range []string{"status --porcelain=v2 --branch", "log --format=%H%d%s", "reflog --format=%H%gs", "stash list", "for-each-ref"} {
-		state[args] = git(t, dir, strings.Fields(args)...)
-	}
-	return state
-}
-
-func git(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	out, err := gitCommand(dir, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return strings.TrimSuffix(string(out), "\n")
-}
-
-func gitCommand(dir string, args ...string) *exec.Cmd {
-	cmd := exec.Command("git", append([]string{"-c", "protocol.file.allow=always"}, args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LC_ALL=C",
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org",
-		"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org",
-	}
-	return cmd
-}
-
-func rename(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := workspace.Remove(to); err != nil {
-			t.Error(fmt.Errorf("clean up: %w", err))
-		}
-	})
 }

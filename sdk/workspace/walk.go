@@ -149,7 +149,7 @@ func (w *worker) list(d *dir, path string) error {
 	d.mode, d.mtime = st.Mode, st.Mtim
 	for {
 		var err error
-		if w.entries, err = readDirents(d.src, w.listing, w.entries[:0]); err != nil {
+		if w.entries, err = readDirents(d.src, w.listing, w.entries[:0]); err != nil && !gone(err) {
 			return sourceError(filepath.Join(d.tree.path, path), err)
 		}
 		if len(w.entries) == 0 {
@@ -226,8 +226,7 @@ func (w *worker) sift(d *dir, path string, entries []dirent) ([]dirent, error) {
 // leave ends one use of d's descriptors.
 func (w *worker) leave(d *dir) error {
 	if d.users.Add(-1) > 0 {
-		d.refs.Add(-1) // another user holds a reference: not the last
-		return nil
+		return w.release(d)
 	}
 	unix.Close(d.src)
 	if d.refs.Add(-1) > 0 {
@@ -242,7 +241,7 @@ func (w *worker) leave(d *dir) error {
 	return w.release(d.parent)
 }
 
-// release ends one subdirectory of d, and seals d and those above it that are
+// release ends one reference to d, and seals d and those above it that are
 // now complete.
 func (w *worker) release(d *dir) error {
 	for ; d != nil && d.refs.Add(-1) == 0; d = d.parent {

@@ -254,5 +254,5 @@ func serialWarn(warn func(string)) func(string, ...any) {
 
 func recursiveError(source, dest string) error {
 	return sdk.Errorf(sdk.CodeSourceInvalid, "the workspace %s lies inside the source %s", show(dest), show(source)).
-		WithHint("choose another source, or keep the state directory elsewhere: set %s", "SANDBOXER_STATE_DIR")
+		WithHint("choose another source, or keep the state elsewhere: set SANDBOXER_STATE_DIR")
 }

@@ -7,11 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -19,9 +16,6 @@ import (
 	"github.com/tegwick/sand-boxer/sdk"
 	"github.com/tegwick/sand-boxer/sdk/workspace"
 )
-
-// keepOwner copies without a change of owner.
-var keepOwner = workspace.Options{UID: -1, GID: -1}
 
 func TestCopyKeepsTheTree(t *testing.T) {
 	source := t.TempDir()
@@ -55,6 +49,25 @@ func TestCopyKeepsTheTree(t *testing.T) {
 	want := workspace.Stats{Files: 1506, Dirs: 3, Symlinks: 5, Bytes: stats.Bytes}
 	if stats != want || stats.Bytes < 3_200_000 {
 		t.Errorf("stats: %+v, want %+v", stats, want)
+	}
+}
+
+// The last of several workers in a directory gives it its mode, whoever it is.
+func TestCopySealsEachDirectory(t *testing.T) {
+	source := t.TempDir()
+	for i := range 20 {
+		for j := range 33 {
+			write(t, source, fmt.Sprintf("%d/%d", i, j), "")
+		}
+	}
+	ageTree(t, source)
+	want := snapshot(t, source)
+	for i := range 30 {
+		dest := filepath.Join(t.TempDir(), "copy")
+		mustCopy(t, source, dest, keepOwner)
+		if diff := cmp.Diff(want, snapshot(t, dest)); diff != "" {
+			t.Fatalf("copy %d differs (-source +copy):\n%s", i, diff)
+		}
 	}
 }
 
@@ -117,6 +130,7 @@ func TestCopyKeepsHoles(t *testing.T) {
 
 func TestCopyReadsFilesThatClaimToBeEmpty(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "copy")
+	t.Cleanup(func() { workspace.Remove(dest) }) // it is read-only, as the original
 	mustCopy(t, "/proc/sys/kernel/random", dest, workspace.Options{UID: -1, GID: -1, Exclude: []string{"uuid"}})
 	want, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -224,147 +238,4 @@ func TestCopyChangesTheOwner(t *testing.T) {
 			t.Errorf("%s belongs to %d:%d, want %d:%d", name, st.Uid, st.Gid, uid, gid)
 		}
 	}
-}
-
-// The rest are helpers.
-
-func mustCopy(t *testing.T, source, dest string, opts workspace.Options) workspace.Stats {
-	t.Helper()
-	stats, err := workspace.Copy(t.Context(), source, dest, opts)
-	if err != nil {
-		t.Fatalf("Copy: %v (%s)", err, sdk.AsError(err).Hint)
-	}
-	return stats
-}
-
-func copyError(t *testing.T, source, dest string) error {
-	t.Helper()
-	_, err := workspace.Copy(t.Context(), source, dest, keepOwner)
-	if err == nil {
-		t.Fatal("Copy succeeded")
-	}
-	return err
-}
-
-func wantCode(t *testing.T, err error, code sdk.Code) *sdk.Error {
-	t.Helper()
-	e := sdk.AsError(err)
-	if e == nil || e.Code != code {
-		t.Fatalf("error %v, want the code %s", err, code)
-	}
-	return e
-}
-
-func wantAbsent(t *testing.T, path string) {
-	t.Helper()
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%s is still there (%v)", path, err)
-	}
-}
-
-// warnings collects what Copy warns of.
-type warnings struct {
-	mu   sync.Mutex
-	list []string
-}
-
-func (w *warnings) options(exclude ...string) workspace.Options {
-	return workspace.Options{UID: -1, GID: -1, Exclude: exclude, Warn: func(m string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.list = append(w.list, m)
-	}}
-}
-
-func (w *warnings) sorted() []string { return slices.Sorted(slices.Values(w.list)) }
-
-func write(t testing.TB, dir, name, text string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mkdir(t testing.TB, dir, name string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func chmod(t testing.TB, dir, name string, mode fs.FileMode) {
-	t.Helper()
-	if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t testing.TB, dir, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-func lstat(t testing.TB, path string) fs.FileInfo {
-	t.Helper()
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
-// ageTree gives each entry a time of its own, with nanoseconds.
-func ageTree(t *testing.T, root string) {
-	t.Helper()
-	at := time.Date(2001, 2, 3, 4, 5, 6, 123456789, time.UTC)
-	for _, path := range walk(t, root) {
-		at = at.Add(time.Hour + time.Nanosecond)
-		ts := unix.NsecToTimespec(at.UnixNano())
-		if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func walk(t *testing.T, root string) (paths []string) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		paths = append(paths, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
-}
-
-// snapshot describes a tree: each path with mode, time and contents.
-func snapshot(t *testing.T, root string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for _, path := range walk(t, root) {
-		info := lstat(t, path)
-		text := fmt.Sprint(info.Mode(), " ", info.ModTime().UTC().Format(time.RFC3339Nano))
-		switch {
-		case info.Mode().IsRegular():
-			text += " " + read(t, "", path)
-		case info.Mode().Type() == fs.ModeSymlink:
-			target, err := os.Readlink(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text += " -> " + target
-		}
-		rel, _ := filepath.Rel(root, path)
-		all[fmt.Sprintf("%q", rel)] = text
-	}
-	return all
 }
