@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -185,5 +186,37 @@ func TestReap(t *testing.T) {
 	}
 	if s, _ := w.Get(ctx, expired.ID); s.State != store.Destroyed || s.Failure.Code != sdk.CodeSandboxExpired {
 		t.Errorf("the expired one is %s, %+v", s.State, s.Failure)
+	}
+}
+
+func TestReapSweepsStrayLocks(t *testing.T) {
+	w := newWorld(t, sdk.Features{})
+	live := w.create(t)
+	unlock, err := w.lock(t.Context(), live.ID, execLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	const stray = "sbx-01arz3ndektsv4rrffq69g5fav"
+	unlock, err = w.lock(t.Context(), stray, lifeLock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	exists := func(id, kind string) bool {
+		_, err := os.Stat(w.lockPath(id, kind))
+		return err == nil
+	}
+	for _, tt := range []struct {
+		later time.Duration
+		want  bool
+	}{{0, true}, {2 * strayAge, false}} {
+		w.now = time.Now().Add(tt.later)
+		if _, err := w.Reap(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if exists(stray, lifeLock) != tt.want || !exists(live.ID, execLock) {
+			t.Errorf("after %v: stray %v, live %v", tt.later, exists(stray, lifeLock), exists(live.ID, execLock))
+		}
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/tegwick/sand-boxer/sdk"
 )
 
 // lockPoll is how often a held lock is tried again.
@@ -54,6 +57,33 @@ func (o *Owner) removeLocks(id string) error {
 		if err := os.Remove(o.lockPath(id, kind)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			errs = append(errs, err)
 		}
+	}
+	return errors.Join(errs...)
+}
+
+// strayAge is how old a lock file is before sweepLocks takes it for one that a
+// killed create left: a running one takes its lock at once.
+const strayAge = time.Minute
+
+// sweepLocks removes the lock files of sandboxes that have no record: those of a
+// create that was killed between its lock and its record.
+func (o *Owner) sweepLocks(ctx context.Context) error {
+	entries, err := os.ReadDir(filepath.Join(o.StateDir, "locks"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		id := strings.TrimSuffix(strings.TrimSuffix(e.Name(), lifeLock), execLock)
+		info, err := e.Info()
+		if err != nil || !sdk.ValidSandboxID(id) || o.Now().Sub(info.ModTime()) < strayAge {
+			continue
+		}
+		if orphan, err := o.isOrphan(ctx, id); err != nil || !orphan {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, o.removeLocks(id))
 	}
 	return errors.Join(errs...)
 }

@@ -42,8 +42,9 @@ func (o *Owner) Reap(ctx context.Context, dryRun bool) ([]Reaped, error) {
 		reaped = append(reaped, r)
 	}
 	orphans, err := o.reapOrphans(ctx, dryRun)
-	if _, perr := o.store.Purge(ctx, o.Now().Add(-store.Retention)); perr != nil {
-		err = errors.Join(err, perr)
+	if !dryRun {
+		_, perr := o.store.Purge(ctx, o.Now().Add(-store.Retention))
+		err = errors.Join(err, perr, o.sweepLocks(ctx))
 	}
 	return append(reaped, orphans...), err
 }
