@@ -67,7 +67,11 @@ func (o *Owner) Create(ctx context.Context, req CreateRequest) (Sandbox, error) 
 	if s, found, err := o.insert(ctx, p.record, req.Once); found || err != nil {
 		return s, errors.Join(err, o.removeLocks(id))
 	}
-	if err := o.provision(ctx, p); err != nil {
+	err = o.provision(ctx, p)
+	if err == nil {
+		err = ctx.Err() // nobody waits for it any more
+	}
+	if err != nil {
 		return Sandbox{}, o.abandon(context.WithoutCancel(ctx), p, err)
 	}
 	s, err := o.store.Get(context.WithoutCancel(ctx), id)
@@ -263,7 +267,7 @@ func (o *Owner) abandon(ctx context.Context, p plan, cause error) error {
 	e := sdk.AsError(cause)
 	failure := &Failure{Code: e.Code, Message: e.Message, Hint: e.Hint}
 	s := p.record
-	err := o.store.Transition(ctx, s.ID, []State{store.Provisioning}, store.Failed, failure)
+	err := o.store.Transition(ctx, s.ID, []State{store.Provisioning, store.Ready}, store.Failed, failure)
 	if unwanted(err) != err {
 		err = nil // whoever destroys it has noted so
 	}

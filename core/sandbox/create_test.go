@@ -134,6 +134,22 @@ func TestDestroyEndsARunningCreate(t *testing.T) {
 	}
 }
 
+// TestCreateThatNobodyWaitsFor has its context end when the backend is done.
+func TestCreateThatNobodyWaitsFor(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	b := &fakeBackend{create: func(context.Context, sdk.CreateRequest, sdk.Progress) (sdk.Created, error) {
+		cancel()
+		return goodCreated(), nil
+	}}
+	w := newWorld(t, sdk.Features{Backend: b})
+	_, err := w.Create(ctx, CreateRequest{Profile: "fake", Consumer: consumer})
+	wantCode(t, err, sdk.CodeCanceled)
+	page, err := w.List(t.Context(), Filter{})
+	if err != nil || len(page.Records) != 1 || page.Records[0].State != store.Destroyed {
+		t.Errorf("records %+v, %v", page.Records, err)
+	}
+}
+
 func TestCheckpointOfAnUnwantedSandboxFails(t *testing.T) {
 	b := &fakeBackend{}
 	w := newWorld(t, sdk.Features{Backend: b})
