@@ -9,7 +9,7 @@ PREFIX   ?= /usr/local
 export VERSION MODULES
 
 .DEFAULT_GOAL := build
-.PHONY: build install demo test test-modules smoke-bwrap-exec bench lint generate clean help
+.PHONY: build install demo test test-modules smoke-bwrap-exec smoke-bwrap-owner-api bench lint generate clean help
 
 # The host refuses an extension that others may write to, whatever the umask.
 build: ## build the host and the extensions into bin/
@@ -39,6 +39,11 @@ smoke-bwrap-exec: ## prove create, execute, absence of the source, destroy with 
 	scripts/install-deps.sh run
 	@$(MAKE) --no-print-directory build
 	scripts/smoke-bwrap-exec.sh
+
+smoke-bwrap-owner-api: ## prove the bearer-protected HTTP route with the real bwrap and curl
+	scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory build
+	scripts/smoke-bwrap-owner-api.sh
 
 bench: ## run the benchmarks whose figures stand in docs/performance.md
 	scripts/install-deps.sh test

@@ -5,7 +5,7 @@ set -eu
 
 case "${1:-}" in
 run) want="bwrap:bubblewrap git:git pgrep:procps" ;;
-test) want="bwrap:bubblewrap git:git pgrep:procps curl:curl python3:python3 setpriv:util-linux unshare:util-linux shellcheck:shellcheck" ;;
+test) want="bwrap:bubblewrap git:git pgrep:procps curl:curl python3:python3 setpriv:util-linux unshare:util-linux shellcheck:shellcheck sshd:openssh-server" ;;
 *)
 	echo "usage: $0 run|test" >&2
 	exit 2
