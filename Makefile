@@ -9,7 +9,7 @@ PREFIX   ?= /usr/local
 export VERSION MODULES
 
 .DEFAULT_GOAL := build
-.PHONY: build install demo test test-modules smoke-bwrap-exec smoke-bwrap-owner-api bench lint generate clean help
+.PHONY: build install demo test smoke-bwrap-exec smoke-bwrap-owner-api bench lint generate clean help
 
 # The host refuses an extension that others may write to, whatever the umask.
 build: ## build the host and the extensions into bin/
@@ -31,9 +31,6 @@ test: ## install what tests need and run every test, as root and as an ordinary 
 	scripts/install-deps.sh test
 	@$(MAKE) --no-print-directory build
 	scripts/test.sh
-
-test-modules: ## build and test each module by itself, without go.work
-	scripts/test-modules.sh
 
 smoke-bwrap-exec: ## prove create, execute, absence of the source, destroy with the real bwrap
 	scripts/install-deps.sh run

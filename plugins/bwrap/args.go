@@ -27,7 +27,7 @@ const (
 // link is set, a symbolic link made there.
 type mount struct{ path, link string }
 
-// file is a file made inside, passed to bwrap by descriptor.
+// file is a file made inside.
 type file struct {
 	path, content string
 }
@@ -38,12 +38,13 @@ type view struct {
 	broker string
 	// system are the host's read-only trees.
 	system []mount
+	// files are the paths of the files that bwrap makes inside, each from a
+	// descriptor. firstFD is that of the first; the others follow.
+	files   []string
+	firstFD int
 	// source is the directory that was copied; it stays out of sight even
 	// where it lies in one of those trees.
-	source string
-	files  []file
-	// firstFD is the descriptor of files[0]; the others follow.
-	firstFD int
+	source  string
 	infoFD  int
 	options map[string]bool
 }
@@ -75,7 +76,7 @@ func (v view) args() []string {
 		a = append(a, "--perms", "0000", "--tmpfs", v.source)
 	}
 	for i, f := range v.files {
-		a = append(a, "--perms", "0444", "--file", strconv.Itoa(v.firstFD+i), f.path)
+		a = append(a, "--perms", "0444", "--file", strconv.Itoa(v.firstFD+i), f)
 	}
 	a = append(a, "--proc", "/proc", "--dev", "/dev")
 	a = append(a, v.tmpfs("/dev/shm", "1777", shmBytes)...)

@@ -20,7 +20,7 @@ func TestArgs(t *testing.T) {
 		source: "/usr/src/app",
 		dir:    "/state/sandboxes/sbx-1", broker: "/state/broker-1", firstFD: 5, infoFD: 7,
 		system: []mount{{path: "/usr"}, {path: "/bin", link: "usr/bin"}, {path: "/etc/ld.so.cache"}},
-		files:  []file{{path: "/etc/passwd"}, {path: "/etc/group"}},
+		files:  []string{"/etc/passwd", "/etc/group"},
 	}
 	for name, options := range map[string]map[string]bool{"args-full": full, "args-old": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestNoOptionIsATry(t *testing.T) {
-	v := view{system: systemMounts(topLevel, etcFiles), files: syntheticFiles(), options: map[string]bool{"--disable-userns": true, "--size": true}}
+	v := view{system: systemMounts(topLevel, etcDirs), files: etcFiles, options: map[string]bool{"--disable-userns": true, "--size": true}}
 	for _, a := range v.args() {
 		if strings.HasSuffix(a, "-try") || a == "--share-net" || a == "--die-with-parent" || a == "--setenv" || a == "--dev-bind" {
 			t.Errorf("option %s weakens the sandbox", a)
@@ -71,8 +71,12 @@ func TestSystemMounts(t *testing.T) {
 	if err := os.Symlink("usr/bin", bin); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(etc, "a-1-x"), "", 0o644)
-	writeFile(t, filepath.Join(etc, "a-2-x"), "", 0o644)
+	for _, d := range []string{"a-1-x", "a-2-x"} {
+		if err := os.Mkdir(filepath.Join(etc, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, filepath.Join(etc, "a-3-x"), "no directory", 0o644)
 	got := systemMounts([]string{usr, bin, filepath.Join(root, "lib")}, []string{filepath.Join(etc, "a-*-x"), filepath.Join(etc, "none")})
 	want := []mount{{path: usr}, {path: bin, link: "usr/bin"}, {path: filepath.Join(etc, "a-1-x")}, {path: filepath.Join(etc, "a-2-x")}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mount{})); diff != "" {
@@ -97,5 +101,18 @@ func TestBelongsTo(t *testing.T) {
 		if got := belongsTo(tt.argv, testID); got != tt.want {
 			t.Errorf("belongsTo(%q) = %v", tt.argv, got)
 		}
+	}
+}
+
+func TestSystemFilesArePublic(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "public"), "x", 0o644)
+	writeFile(t, filepath.Join(dir, "private"), "x", 0o640)
+	files := openSystemFiles([]string{filepath.Join(dir, "*"), "/etc", "/no/such/file"})
+	if len(files) != 1 || files[0].Name() != filepath.Join(dir, "public") {
+		t.Errorf("opened %v", files)
+	}
+	for _, f := range files {
+		f.Close()
 	}
 }

@@ -123,13 +123,17 @@ func prepare(spec launchSpec) (cmd *exec.Cmd, info *os.File, cleanup func(), err
 	}
 	v := view{
 		dir: spec.dir, source: spec.source, broker: spec.program, options: spec.tool.options,
-		system: systemMounts(topLevel, etcFiles), files: syntheticFiles(),
-		firstFD: 3 + len(inherited),
+		system: systemMounts(topLevel, etcDirs), firstFD: 3 + len(inherited),
 	}
-	for _, f := range v.files {
+	for _, f := range openSystemFiles(etcFiles) {
+		inherited = append(inherited, f)
+		v.files = append(v.files, f.Name())
+	}
+	for _, f := range syntheticFiles() {
 		if err := keep(memfd(f.path, f.content)); err != nil {
 			return nil, nil, nil, err
 		}
+		v.files = append(v.files, f.path)
 	}
 	info, w, err := os.Pipe()
 	if err != nil {

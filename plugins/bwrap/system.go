@@ -9,46 +9,42 @@ import (
 // all but /usr are links into it.
 var topLevel = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// etcFiles is what programs need of /etc and holds no secret. Users, hosts and
-// resolver are made, not shown; keys, tokens and site configuration stay out.
-// The entries are patterns of path/filepath.
-var etcFiles = []string{
-	"/etc/alternatives",
-	"/etc/ca-certificates",
-	"/etc/ca-certificates.conf",
-	"/etc/crypto-policies",
-	"/etc/debian_version",
-	"/etc/ethertypes",
-	"/etc/fonts",
-	"/etc/gai.conf",
-	"/etc/inputrc",
-	"/etc/java-*-openjdk",
-	"/etc/ld.so.cache",
-	"/etc/ld.so.conf",
-	"/etc/ld.so.conf.d",
-	"/etc/localtime",
-	"/etc/magic",
-	"/etc/mime.types",
-	"/etc/os-release",
-	"/etc/perl",
-	"/etc/pki/ca-trust",
-	"/etc/pki/tls/certs",
-	"/etc/protocols",
-	"/etc/python3",
-	"/etc/rpc",
-	"/etc/services",
-	"/etc/shells",
-	"/etc/ssl/certs",
-	"/etc/ssl/openssl.cnf",
-	"/etc/terminfo",
-	"/etc/timezone",
-	"/etc/xattr.conf",
-}
+// etcDirs and etcFiles are what programs need of /etc and holds no secret. Users,
+// hosts and resolver are made, not shown; keys, tokens and site configuration
+// stay out. The entries are patterns of path/filepath.
+//
+// Directories are mounted; files are copied, since bwrap reads all mounts anew
+// for each that it makes.
+var (
+	etcDirs = []string{
+		"/etc/alternatives",
+		"/etc/crypto-policies",
+		"/etc/fonts",
+		"/etc/java-*-openjdk",
+		"/etc/pki/ca-trust",
+		"/etc/pki/tls/certs",
+		"/etc/ssl/certs",
+	}
+	etcFiles = []string{
+		"/etc/debian_version",
+		"/etc/gai.conf",
+		"/etc/inputrc",
+		"/etc/ld.so.cache",
+		"/etc/localtime",
+		"/etc/magic",
+		"/etc/mime.types",
+		"/etc/os-release",
+		"/etc/protocols",
+		"/etc/services",
+		"/etc/ssl/openssl.cnf",
+		"/etc/timezone",
+	}
+)
 
 // systemMounts lists what of the host appears inside, in the order of mounting.
 // A top-level link stays a link; a link in /etc is followed by bwrap, which
 // shows its target under the name.
-func systemMounts(topLevel, etc []string) []mount {
+func systemMounts(topLevel, etcDirs []string) []mount {
 	var ms []mount
 	for _, p := range topLevel {
 		fi, err := os.Lstat(p)
@@ -61,15 +57,41 @@ func systemMounts(topLevel, etc []string) []mount {
 			ms = append(ms, mount{path: p, link: target})
 		}
 	}
-	for _, pattern := range etc {
-		matches, _ := filepath.Glob(pattern) // the patterns are constants
-		for _, p := range matches {
-			if _, err := os.Stat(p); err == nil {
-				ms = append(ms, mount{path: p})
-			}
+	for _, p := range matching(etcDirs) {
+		if fi, err := os.Stat(p); err == nil && fi.IsDir() {
+			ms = append(ms, mount{path: p})
 		}
 	}
 	return ms
+}
+
+// matching lists what is there of patterns, which are constants.
+func matching(patterns []string) (paths []string) {
+	for _, p := range patterns {
+		found, err := filepath.Glob(p)
+		if err != nil {
+			panic(err)
+		}
+		paths = append(paths, found...)
+	}
+	return paths
+}
+
+// openSystemFiles opens the files of the host that are copied. One that not
+// everybody may read is left out. The caller closes them.
+func openSystemFiles(patterns []string) (files []*os.File) {
+	for _, p := range matching(patterns) {
+		f, err := os.Open(p)
+		if err != nil {
+			continue
+		}
+		if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() || fi.Mode()&0o004 == 0 {
+			f.Close()
+			continue
+		}
+		files = append(files, f)
+	}
+	return files
 }
 
 // syntheticFiles are the files of /etc that are the sandbox's own. With hosts
