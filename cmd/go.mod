@@ -11,6 +11,7 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/tegwick/sand-boxer/core v0.0.0
 	github.com/tegwick/sand-boxer/sdk v0.0.0
+	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.50.0
 )
