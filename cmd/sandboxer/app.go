@@ -80,11 +80,13 @@ in them, and destroys them.
 State is kept in SANDBOXER_STATE_DIR, else in /var/lib/sandboxer for root, else in
 $XDG_STATE_HOME/sandboxer. With --addr or SANDBOXER_ADDR a running service is asked
 instead, with the token of SANDBOXER_EXEC_TOKEN_FILE or SANDBOXER_EXEC_TOKEN.`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          unknownVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("sandboxer {{.Version}}\n")
 	root.PersistentFlags().VarP(&a.json, "output", "o", "what to print: table or json")
 	root.PersistentFlags().StringVar(&a.addr, "addr", os.Getenv("SANDBOXER_ADDR"), "the service to ask, as unix:///path or https://host:port ($SANDBOXER_ADDR)")
 	root.PersistentFlags().Lookup("addr").DefValue = ""

@@ -56,8 +56,9 @@ func (a *app) createCommand() *cobra.Command {
 	var f createFlags
 	var quiet bool
 	cmd := &cobra.Command{
-		Use:   "create --profile PROFILE [--input NAME=VALUE]...",
-		Short: "Provision a sandbox and print it when it is ready",
+		SuggestFor: []string{"start", "up", "new"},
+		Use:        "create --profile PROFILE [--input NAME=VALUE]...",
+		Short:      "Provision a sandbox and print it when it is ready",
 		Example: `  sandboxer create --profile bwrap-local --input repo=./my-repo \
       --actor agt --project demo --session-id s-1 --run-id r-1`,
 		Args: cobra.NoArgs,

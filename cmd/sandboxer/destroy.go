@@ -12,8 +12,9 @@ import (
 
 func (a *app) destroyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "destroy ID",
-		Short: "Destroy a sandbox and return when nothing of it is left",
+		Use:        "destroy ID",
+		SuggestFor: []string{"rm", "remove", "delete", "kill", "stop"},
+		Short:      "Destroy a sandbox and return when nothing of it is left",
 		Long: `destroy kills every process of a sandbox, removes its workspace, and returns when
 nothing is left. Destroying a destroyed sandbox succeeds.`,
 		Example: "  sandboxer destroy sbx-01arz3ndektsv4rrffq69g5fav",

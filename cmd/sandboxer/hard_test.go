@@ -206,6 +206,17 @@ func TestOneExecAtATime(t *testing.T) {
 	}
 }
 
+// TestLargeOutput is far over what one message between host and extension holds.
+func TestLargeOutput(t *testing.T) {
+	h := newHost(t)
+	id := h.create(tree(t, 1, 1))
+	const most = 16 << 20
+	stdout, stderr := h.run(0, "exec", id, "--max-output-bytes", fmt.Sprint(most), "--", "head", "-c", "100000000", "/dev/zero")
+	if len(stdout) != most || !strings.Contains(stderr, "stdout is cut at 16777216 of 100000000 bytes") {
+		t.Errorf("got %d bytes, and: %s", len(stdout), stderr)
+	}
+}
+
 func TestInterruptedRunLeavesNothing(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		h := newHost(t)

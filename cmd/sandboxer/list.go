@@ -14,11 +14,12 @@ func (a *app) listCommand() *cobra.Command {
 	var f listFilter
 	var all, quiet bool
 	cmd := &cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List the sandboxes that are not destroyed",
-		Example: "  sandboxer list --state ready --project demo -o json",
-		Args:    cobra.NoArgs,
+		Use:        "list",
+		Aliases:    []string{"ls"},
+		SuggestFor: []string{"ps"},
+		Short:      "List the sandboxes that are not destroyed",
+		Example:    "  sandboxer list --state ready --project demo -o json",
+		Args:       cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, s := range f.states {
 				if !slices.Contains(stateNames(store.States), s) {

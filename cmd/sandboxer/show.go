@@ -9,10 +9,11 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a sandbox",
-		Example: "  sandboxer show sbx-01arz3ndektsv4rrffq69g5fav -o json",
-		Args:    oneID,
+		Use:        "show ID",
+		SuggestFor: []string{"get", "inspect", "describe"},
+		Short:      "Show a sandbox",
+		Example:    "  sandboxer show sbx-01arz3ndektsv4rrffq69g5fav -o json",
+		Args:       oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withService(cmd.Context(), func(s service) error {
 				sandbox, err := s.Get(cmd.Context(), args[0])

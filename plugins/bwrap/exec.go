@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 	"syscall"
 	"time"
 
@@ -102,8 +104,7 @@ func signalName(n int) string {
 func startFailure(name string, errno syscall.Errno, found bool) *sdk.Error {
 	switch {
 	case errno == syscall.ENOENT && !found:
-		return sdk.Errorf(sdk.CodeCommandNotFound, "%q is not in the sandbox", name).
-			WithHint("install it under /usr on the host, or put it in the workspace and name it with a slash")
+		return sdk.Errorf(sdk.CodeCommandNotFound, "%q is not in the sandbox", name).WithHint("%s", notFoundHint(name))
 	case errno == syscall.ENOENT:
 		return sdk.Errorf(sdk.CodeCommandNotFound, "%q names an interpreter that is not in the sandbox", name).
 			WithHint("check the first line of the script, or the loader of the program")
@@ -120,6 +121,17 @@ func startFailure(name string, errno syscall.Errno, found bool) *sdk.Error {
 			WithHint("pass long text on stdin or in a file")
 	}
 	return sdk.Errorf(sdk.CodeCommandNotExecutable, "%q did not start: %w", name, errno)
+}
+
+// notFoundHint guesses why somebody asked for a program that is not there.
+func notFoundHint(name string) string {
+	switch {
+	case strings.ContainsAny(name, " \t\n|&;<>$`*?"):
+		return "a command is an argument vector, not a shell line; for one run: sh -c 'LINE'"
+	case slices.Contains([]string{"alias", "cd", "exit", "export", "set", "source", "ulimit", "umask", "unset"}, name):
+		return "it is a command of the shell; run: sh -c '" + name + " …'"
+	}
+	return "install it under /usr on the host, or put it in the workspace and name it with a slash"
 }
 
 // environ merges the request's variables over the sandbox's own, sorted.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -283,6 +284,18 @@ func TestSlowReaderLosesNothing(t *testing.T) {
 	}
 	if got.Len() != 60000 || res.StdoutBytes != 60000 {
 		t.Errorf("got %d bytes, counted %d, want 60000", got.Len(), res.StdoutBytes)
+	}
+}
+
+func TestNotFoundHint(t *testing.T) {
+	for name, want := range map[string]string{
+		"ls -la | head": "sh -c 'LINE'",
+		"cd":            "sh -c 'cd …'",
+		"nosuch":        "install it under /usr",
+	} {
+		if got := startFailure(name, syscall.ENOENT, false).Hint; !strings.Contains(got, want) {
+			t.Errorf("%s: hint %q, want %q in it", name, got, want)
+		}
 	}
 }
 
