@@ -91,16 +91,17 @@ func harden() error {
 	return nil
 }
 
+// accept serves one connection, and leaves the next to another goroutine: the
+// command of this one then starts without a switch of threads.
 func (s *server) accept(l listener) {
-	for {
-		c, err := l.accept()
-		if err != nil {
-			// Out of descriptors, most likely: nothing to answer to.
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		go s.handle(c)
+	c, err := l.accept()
+	for err != nil {
+		// Out of descriptors, most likely: nothing to answer to.
+		time.Sleep(10 * time.Millisecond)
+		c, err = l.accept()
 	}
+	go s.accept(l)
+	s.handle(c)
 }
 
 // untilExpiry returns when the sandbox has expired and its command, if any,
