@@ -92,7 +92,7 @@ func TestExecRefusals(t *testing.T) {
 func TestExtensionThatDies(t *testing.T) {
 	s := startServe(t, newHost(t))
 	id := s.create(tree(t, 1, 1), "")
-	done := s.begin(t.Context(), id)
+	done := s.begin(t.Context(), id, holdingScript)
 	children := childrenOf(t, s.cmd.Process.Pid)
 	if len(children) != 1 {
 		t.Fatalf("the service has the children %v", children)

@@ -68,7 +68,7 @@ func TestClientThatDisconnectsEndsItsCommand(t *testing.T) {
 	s := startServe(t, h)
 	id := s.create(tree(t, 1, 1), "")
 	ctx, leave := context.WithCancel(t.Context())
-	done := s.begin(ctx, id)
+	done := s.begin(ctx, id, holdingScript)
 	leave()
 	<-done
 	eventually(t, "the audit of the canceled command", func() bool {
@@ -86,11 +86,11 @@ func TestRacingExecs(t *testing.T) {
 	s := startServe(t, newHost(t))
 	id := s.create(tree(t, 1, 1), "")
 	path := "/v1/sandboxes/" + id + "/exec"
-	for range 5 {
+	for range 3 {
 		var wg sync.WaitGroup
 		replies := make([]reply, 2)
 		for i := range replies {
-			wg.Go(func() { replies[i] = s.must("POST", path, command("sleep", "0.3")) })
+			wg.Go(func() { replies[i] = s.must("POST", path, command("sleep", "1")) })
 		}
 		wg.Wait()
 		if replies[0].status > replies[1].status {
@@ -104,7 +104,7 @@ func TestRacingExecs(t *testing.T) {
 
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
-	done := s.begin(ctx, id)
+	done := s.begin(ctx, id, holdingScript)
 	if _, stderr := s.h.run(125, "exec", id, "--", "true"); !strings.Contains(stderr, "(exec_in_progress)") {
 		t.Errorf("the local process during an exec over HTTP: %s", stderr)
 	}
@@ -125,16 +125,9 @@ func TestRacingExecs(t *testing.T) {
 func TestStopWaitsForRunningCommands(t *testing.T) {
 	s := startServe(t, newHost(t), "--drain-timeout", "20s")
 	id := s.create(tree(t, 1, 1), "")
-	got := make(chan reply, 1)
-	go func() {
-		r, _ := s.do("POST", "/v1/sandboxes/"+id+"/exec", command("sh", "-c", "sleep 1; echo done"))
-		got <- r
-	}()
-	eventually(t, "the exec to begin", func() bool {
-		return s.must("POST", "/v1/sandboxes/"+id+"/exec", command("true")).status == http.StatusConflict
-	})
+	done := s.begin(t.Context(), id, "touch started; sleep 1; echo done")
 	s.stop()
-	if r := <-got; !strings.Contains(string(r.body), `"stdout":"done\n"`) {
+	if r := <-done; !strings.Contains(string(r.body), `"stdout":"done\n"`) {
 		t.Errorf("status %d: %s", r.status, r.body)
 	}
 }
@@ -145,21 +138,21 @@ func TestStopEndsCommandsAfterTheDrainTimeout(t *testing.T) {
 	h := newHost(t)
 	s := startServe(t, h, "--drain-timeout", "100ms")
 	id := s.create(tree(t, 1, 1), "")
-	done := s.begin(t.Context(), id)
+	done := s.begin(t.Context(), id, holdingScript)
 	begin := time.Now()
 	s.stop()
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("the stop took %v", took)
 	}
-	if r := decodeAs[apitype.ExecResult](t, <-done); r.Outcome != "canceled" || r.SurvivorsKilled == 0 {
+	if r := decodeAs[apitype.ExecResult](t, <-done); r.Outcome != "canceled" {
 		t.Errorf("result %s", mustJSON(r))
 	}
 	if got := h.audited(t, "exec", id); !cmp.Equal(got, []string{"canceled"}) {
 		t.Errorf("audited: %v", got)
 	}
-	// The sandbox has outlived the service.
-	if out, _ := h.run(0, "exec", id, "--", "echo", "here"); out != "here\n" {
-		t.Errorf("exec without the service: %q", out)
+	// The sandbox has outlived the service, and nothing else in it.
+	if out, _ := h.run(0, "exec", id, "--", "sh", "-c", "echo /proc/[0-9]*"); len(strings.Fields(out)) != 2 {
+		t.Errorf("processes are left inside: %s", out)
 	}
 }
 
@@ -167,7 +160,7 @@ func TestStopEndsCommandsAfterTheDrainTimeout(t *testing.T) {
 func TestSecondSignalEndsTheServiceAtOnce(t *testing.T) {
 	s := startServe(t, newHost(t), "--drain-timeout", "1h")
 	id := s.create(tree(t, 1, 1), "")
-	done := s.begin(t.Context(), id)
+	done := s.begin(t.Context(), id, holdingScript)
 	s.ended = true
 	s.cmd.Process.Signal(syscall.SIGTERM)
 	eventually(t, "the first signal to be seen", func() bool { return strings.Contains(s.log.String(), "stopping") })
@@ -214,7 +207,7 @@ func TestPages(t *testing.T) {
 	s := startServe(t, newHost(t))
 	source := tree(t, 1, 1)
 	var want, got []string
-	for range 5 {
+	for range 3 {
 		want = append(want, s.create(source, ""))
 	}
 	for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {

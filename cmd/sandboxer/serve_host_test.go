@@ -62,13 +62,19 @@ func (s *safeBuffer) tail() string {
 	return text[max(0, len(text)-2000):]
 }
 
-// startServe starts a service that has the token and may copy from below /tmp
-// and the like, and returns when it is ready. The end of the test ends it.
+// startServe starts a service that has the token and may copy from the temporary
+// directory, and returns when it is ready. The end of the test ends it.
 func startServe(t testing.TB, h *host, args ...string) *running {
 	t.Helper()
+	return startServeWith(t, h, []string{"SANDBOXER_EXEC_TOKEN=" + testToken}, append(args, "--source-root", os.TempDir())...)
+}
+
+// startServeWith is startServe with this environment and these arguments alone.
+func startServeWith(t testing.TB, h *host, env []string, args ...string) *running {
+	t.Helper()
 	s := &running{h: h, t: t, socket: filepath.Join(h.state, "s.sock"), log: new(safeBuffer)}
-	s.cmd = exec.Command("sandboxer", append([]string{"serve", "--socket", s.socket, "--source-root", os.TempDir()}, args...)...)
-	s.cmd.Env, s.cmd.Stderr = append(h.env, "SANDBOXER_EXEC_TOKEN="+testToken), s.log
+	s.cmd = exec.Command("sandboxer", append([]string{"serve", "--socket", s.socket}, args...)...)
+	s.cmd.Env, s.cmd.Stderr = append(h.env, env...), s.log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -198,13 +204,15 @@ func (s *running) exec(id, body string) apitype.ExecResult {
 	return decodeAs[apitype.ExecResult](s.t, r)
 }
 
-// begin starts a command that says so and then waits, and returns when it runs.
-// Its reply comes over the channel.
-func (s *running) begin(ctx context.Context, id string) <-chan reply {
+// holdingScript says that it runs, and goes on until it is ended.
+const holdingScript = "setsid -f sleep 300; touch started; sleep 300"
+
+// begin runs a script that makes the file "started", and returns when it has. The
+// reply comes over the channel, which is closed then.
+func (s *running) begin(ctx context.Context, id, script string) <-chan reply {
 	s.t.Helper()
 	done := make(chan reply, 1)
-	// The workspace tells that it runs: the reply comes only at the end.
-	body := command("sh", "-c", "setsid -f sleep 300; touch started; sleep 300")
+	body := command("sh", "-c", script)
 	r, err := http.NewRequestWithContext(ctx, "POST", "http://localhost/v1/sandboxes/"+id+"/exec", strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)

@@ -69,9 +69,6 @@ func TestExecsLeakNoDescriptor(t *testing.T) {
 
 // TestManyClients has 64 clients run 2,000 commands in 64 sandboxes.
 func TestManyClients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute with the race detector")
-	}
 	const sandboxes, execs = 64, 2000
 	s := startServe(t, newHost(t))
 	s.http.Transport = s.raw

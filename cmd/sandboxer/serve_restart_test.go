@@ -41,7 +41,7 @@ func TestKillDuringCreateAndExec(t *testing.T) {
 	h := newHost(t)
 	s := startServe(t, h)
 	id := s.create(tree(t, 1, 1), "")
-	done := s.begin(t.Context(), id)
+	done := s.begin(t.Context(), id, holdingScript)
 	created := make(chan error, 1)
 	go func() {
 		_, err := s.do("POST", "/v1/sandboxes", createBody(tree(t, 4000, 10), ""), "Idempotency-Key", "cut-short")

@@ -22,9 +22,7 @@ const (
 	// maxExecBody lets every exec pass that the owner accepts: text of which
 	// each byte is written as an escape of six, and the rest of the request.
 	maxExecBody = 6*(sdk.MaxStdinBytes+sdk.MaxArgBytes) + 512<<10
-	// maxDrain bounds what is read of a body that is too large: a client that
-	// first sends all and then reads would else never see the refusal.
-	maxDrain = 32 << 20
+	maxDrain    = 32 << 20
 )
 
 // decode reads the body, of at most limit bytes, into v.
@@ -51,7 +49,6 @@ func (x *exchange) decode(v any, limit int64) error {
 		return e
 	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		return sdk.Errorf(codeRequestTooLarge, "the request is longer than %d bytes", limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -59,6 +56,15 @@ func (x *exchange) decode(v any, limit int64) error {
 	}
 	// What else goes wrong with a body is its sender's doing.
 	return sdk.Errorf(sdk.CodeInvalidRequest, "the request could not be read to its end")
+}
+
+// drain reads on to the end of the body of a request that is refused. A client
+// that first sends all and then reads would else find its connection broken. One
+// that waits to be told to go on is not told to.
+func (x *exchange) drain() {
+	if x.request.Header.Get("Expect") == "" {
+		_, _ = io.CopyN(io.Discard, x.request.Body, maxDrain)
+	}
 }
 
 // checkMedia refuses what is not JSON by its own account.

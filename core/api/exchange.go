@@ -104,7 +104,10 @@ func (s *server) observe(next http.Handler) http.Handler {
 					panic(p)
 				}
 				s.Log.Error("a request panicked", "request_id", x.id, "route", x.route, "panic", p, "stack", hclog.Stacktrace())
-				s.fail(x, sdk.Errorf(sdk.CodeInternal, "panic"))
+				if x.status != 0 {
+					panic(http.ErrAbortHandler) // a reply cut short must not look whole
+				}
+				s.fail(x, sdk.Errorf(sdk.CodeInternal, "a panic, logged above"))
 			}
 			s.logAccess(x, time.Since(begin))
 		}()

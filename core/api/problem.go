@@ -109,5 +109,6 @@ func (s *server) fail(x *exchange, err error) {
 	if p.Status == http.StatusUnauthorized {
 		x.Header().Set("WWW-Authenticate", `Bearer realm="sandboxer"`)
 	}
+	x.drain()
 	x.write(p.Status, apitype.ProblemContentType, p)
 }

@@ -22,6 +22,10 @@ func (o *Owner) Inspect(ctx context.Context, id string) (Sandbox, error) {
 	if err != nil || status.Alive {
 		return s, err
 	}
+	// It may have ended because its time passed meanwhile.
+	if s = o.withExpiry(s); s.State != store.Ready {
+		return s, nil
+	}
 	failure := &Failure{Code: sdk.CodeSandboxGone, Message: status.Reason, Hint: "sandboxer destroy " + id + ", then create a new one"}
 	if err := o.store.Transition(ctx, id, []State{store.Ready}, store.Failed, failure); err != nil {
 		return Sandbox{}, err

@@ -134,6 +134,22 @@ func TestInspectFindsTheDead(t *testing.T) {
 	}
 }
 
+// TestInspectDuringTheExpiry has the backend end the sandbox at its expiry while
+// it is asked.
+func TestInspectDuringTheExpiry(t *testing.T) {
+	var w *world
+	w = newWorld(t, sdk.Features{Inspect: func(context.Context, sdk.Ref) (sdk.Status, error) {
+		w.now = w.now.Add(24 * time.Hour)
+		return sdk.Status{Reason: "its namespaces have ended"}, nil
+	}})
+	s := w.create(t)
+	for range 2 {
+		if s, err := w.Inspect(t.Context(), s.ID); err != nil || s.State != store.Expired || s.Failure != nil {
+			t.Errorf("state %s, %+v, %v; want expired", s.State, s.Failure, err)
+		}
+	}
+}
+
 func TestReap(t *testing.T) {
 	w := newWorld(t, sdk.Features{})
 	ready, failed, cut, expired := w.create(t), w.create(t), w.create(t), w.create(t)
