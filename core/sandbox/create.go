@@ -188,6 +188,13 @@ func (o *Owner) createdBefore(ctx context.Context, once Once) (Sandbox, bool, er
 	}
 	unlock()
 	s, err := o.Get(ctx, r.SandboxID)
+	if err == nil && s.State == store.Provisioning {
+		// Nobody holds its lock: whoever was making it is dead.
+		_, err = o.destroy(ctx, s.ID, &Failure{Code: sdk.CodeCanceled, Message: "its create was cut short", Hint: "create a new one, with a new idempotency key"})
+		if err == nil {
+			s, err = o.Get(ctx, s.ID)
+		}
+	}
 	if err == nil && s.Failure != nil && s.State != store.Ready {
 		err = &sdk.Error{Code: s.Failure.Code, Message: s.Failure.Message, Hint: s.Failure.Hint}
 	}
@@ -204,7 +211,7 @@ func (o *Owner) provision(ctx context.Context, p plan) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		return err
+		return backendError(p.record.Extension, "make the sandbox", err)
 	}
 	if err := checkCreated(p, created); err != nil {
 		return err

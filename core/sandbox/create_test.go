@@ -55,7 +55,7 @@ func TestFailedCreateLeavesOnlyItsRecord(t *testing.T) {
 		message string
 	}{
 		{"refusal", func() (sdk.Created, error) { return sdk.Created{}, sdk.Errorf(sdk.CodeDiskFull, "no room") }, sdk.CodeDiskFull, "no room"},
-		{"error without a code", func() (sdk.Created, error) { return sdk.Created{}, errors.New("odd") }, sdk.CodeInternal, "odd"},
+		{"error without a code", func() (sdk.Created, error) { return sdk.Created{}, errors.New("odd") }, sdk.CodeBackendFailed, "ext.fake could not make the sandbox: odd"},
 		{"no mode", change(func(c *sdk.Created) { c.Execution = "" }), sdk.CodeBackendFailed, `mode ""`},
 		{"other posture", change(func(c *sdk.Created) { c.Network.Posture = "allow" }), sdk.CodeBackendFailed, `posture "allow"`},
 		{"posture not enforced", change(func(c *sdk.Created) { c.Network.Enforced = false }), sdk.CodeBackendFailed, "not enforced"},
@@ -199,6 +199,24 @@ func TestIdempotentCreate(t *testing.T) {
 	req.Once = &Once{Key: "k", BodyHash: "other"}
 	_, err := w.Create(t.Context(), req)
 	wantCode(t, err, sdk.CodeIdempotencyConflict)
+}
+
+// TestIdempotentCreateAfterACrash has a record whose maker is dead.
+func TestIdempotentCreateAfterACrash(t *testing.T) {
+	w := newWorld(t, sdk.Features{})
+	once := Once{Key: "k", BodyHash: "h"}
+	p, err := w.plan(t.Context(), CreateRequest{Profile: "fake", Consumer: consumer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.insert(t.Context(), p.record, &once); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Create(t.Context(), CreateRequest{Profile: "fake", Consumer: consumer, Once: &once})
+	wantCode(t, err, sdk.CodeCanceled)
+	if s, err := w.Get(t.Context(), p.record.ID); err != nil || s.State != store.Destroyed {
+		t.Errorf("state %s, %v", s.State, err)
+	}
 }
 
 func TestIdempotentCreateRepeatsItsFailure(t *testing.T) {

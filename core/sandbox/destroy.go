@@ -66,7 +66,7 @@ func (o *Owner) remove(ctx context.Context, id string) (Destroyed, error) {
 	done, err := ext.Features.Destroy(ctx, refOf(s))
 	if err != nil {
 		o.note(ctx, s, event{action: actionDestroy, outcome: outcomeFailed, code: sdk.CodeOf(err)})
-		return Destroyed{}, err
+		return Destroyed{}, backendError(s.Extension, "destroy the sandbox", err)
 	}
 	if err := o.store.Transition(ctx, id, []State{store.Destroying}, store.Destroyed, nil); err != nil {
 		return Destroyed{}, err

@@ -135,11 +135,16 @@ func (o *Owner) execFailed(ctx context.Context, s Sandbox, err error) error {
 		s.State, s.Failure = store.Failed, failure
 		return checkReady(s)
 	}
-	if sdk.CodeOf(err) == sdk.CodeInternal {
-		e := sdk.AsError(err)
-		return sdk.Errorf(sdk.CodeBackendFailed, "ext.%s could not run the command: %w", s.Extension, e)
+	return backendError(s.Extension, "run the command", err)
+}
+
+// backendError marks an error that a backend gave no code as the backend's.
+func backendError(extension, doing string, err error) error {
+	if sdk.CodeOf(err) != sdk.CodeInternal {
+		return err
 	}
-	return err
+	return sdk.Errorf(sdk.CodeBackendFailed, "ext.%s could not %s: %w", extension, doing, err).
+		WithHint("the log of the host has more; SANDBOXER_LOG_LEVEL=debug shows all of it")
 }
 
 // admit returns the sandbox when the consumer may use it now. Identity comes
