@@ -54,7 +54,11 @@ func (b *backend) create(ctx context.Context, t tool, req sdk.CreateRequest, pro
 	if err := os.MkdirAll(b.paths.sandboxes(), 0o711); err != nil {
 		return sdk.Created{}, diskError(err)
 	}
-	if os.Geteuid() == 0 {
+	switched, err := mustSwitch(os.Geteuid(), readSetting("/proc/self/uid_map"))
+	if err != nil {
+		return sdk.Created{}, err
+	}
+	if switched {
 		if err := checkEnterable(b.paths.sandboxes()); err != nil {
 			return sdk.Created{}, err
 		}
@@ -69,7 +73,7 @@ func (b *backend) create(ctx context.Context, t tool, req sdk.CreateRequest, pro
 		return sdk.Created{}, diskError(err)
 	}
 	defer lock.Close()
-	who, err := b.paths.claimOwner(req.SandboxID, os.Geteuid())
+	who, err := b.paths.claimOwner(req.SandboxID, switched)
 	if err != nil {
 		return sdk.Created{}, diskError(err)
 	}

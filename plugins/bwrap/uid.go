@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/tegwick/sand-boxer/sdk"
 )
@@ -47,11 +49,39 @@ func (o owner) mkdir(path string, mode os.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
+// mustSwitch tells whether a process with euid runs sandboxes as other uids, by
+// the uid map of its user namespace (see user_namespaces(7)). Root does. Root of
+// a user namespace without those uids is an ordinary user of the host, and stays
+// the one it is; unless it is the host's root by another name.
+func mustSwitch(euid int, uidMap string) (bool, error) {
+	if euid != 0 {
+		return false, nil
+	}
+	hostRoot := true
+	for line := range strings.Lines(uidMap) {
+		var inside, outside, count int
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err != nil {
+			return false, fmt.Errorf("read the uid map: %w", err)
+		}
+		if inside <= firstUID && firstUID+uidCount <= inside+count {
+			return true, nil
+		}
+		if inside == 0 {
+			hostRoot = outside == 0
+		}
+	}
+	if hostRoot {
+		return false, sdk.Errorf(sdk.CodeHostUnsupported, "sandboxes of root need the uids from %d on, which this user namespace does not have", firstUID).
+			WithHint("run sandboxer as an ordinary user, or map these uids into the namespace")
+	}
+	return false, nil
+}
+
 // claimOwner gives the sandbox id its user. A uid is claimed by a link named
 // after it that points at the id: made in one step, held across crashes.
-func (p paths) claimOwner(id string, euid int) (owner, error) {
-	if euid != 0 {
-		return owner{uid: euid, gid: os.Getegid()}, nil
+func (p paths) claimOwner(id string, switched bool) (owner, error) {
+	if !switched {
+		return owner{uid: os.Geteuid(), gid: os.Getegid()}, nil
 	}
 	if err := os.MkdirAll(p.uids(), 0o700); err != nil {
 		return owner{}, err

@@ -5,11 +5,13 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/tegwick/sand-boxer/sdk"
 )
 
 func TestOwnerOfAnOrdinaryUserIsThatUser(t *testing.T) {
-	who, err := paths{t.TempDir()}.claimOwner(testID, 1234)
-	if err != nil || who.uid != 1234 || who.switched {
+	who, err := paths{t.TempDir()}.claimOwner(testID, false)
+	if err != nil || who.uid != os.Geteuid() || who.switched {
 		t.Errorf("owner %+v, %v", who, err)
 	}
 	if uid, gid := who.copyIDs(); uid != -1 || gid != -1 {
@@ -25,7 +27,7 @@ func TestOwnersAreDistinctAndReleased(t *testing.T) {
 	for i := range n {
 		wg.Go(func() {
 			var err error
-			if owners[i], err = p.claimOwner(fmt.Sprintf("id-%d", i), 0); err != nil {
+			if owners[i], err = p.claimOwner(fmt.Sprintf("id-%d", i), true); err != nil {
 				t.Error(err)
 			}
 		})
@@ -47,5 +49,29 @@ func TestOwnersAreDistinctAndReleased(t *testing.T) {
 	}
 	if err := p.releaseOwner("unknown"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestMustSwitch(t *testing.T) {
+	tests := []struct {
+		name, uidMap string
+		euid         int
+		want         bool
+		code         sdk.Code
+	}{
+		{"root", "         0          0 4294967295", 0, true, ""},
+		{"user", "         0          0 4294967295", 1000, false, ""},
+		{"root of a user's namespace", "         0       1000          1", 0, false, ""},
+		{"root of a container of a user's", "0 1000 1\n1 100000 65536", 0, false, ""},
+		{"root of a namespace with all the uids", "0 1000 1\n1 100000 2000000000", 0, true, ""},
+		{"host root by another name", "0 0 1", 0, false, sdk.CodeHostUnsupported},
+		{"no map", "", 0, false, sdk.CodeHostUnsupported},
+		{"no numbers", "x y z", 0, false, sdk.CodeInternal},
+	}
+	for _, tt := range tests {
+		got, err := mustSwitch(tt.euid, tt.uidMap)
+		if got != tt.want || sdk.CodeOf(err) != tt.code {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
+		}
 	}
 }
