@@ -53,6 +53,9 @@ Sandboxes live on in any case.`,
       sandboxer serve --listen 127.0.0.1:7040 --source-root /srv/repos --log-format json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("addr") {
+				return usageError{cmd, errors.New("--addr names a service to ask; --socket and --listen say where this one listens")}
+			}
 			if err := f.check(); err != nil {
 				return usageError{cmd, err}
 			}

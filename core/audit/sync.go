@@ -6,24 +6,35 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
-// syncer brings a file to the disk behind the backs of its writers. Several
-// writes that come while it works become one sync.
+// syncDelay lets the events of a busy moment become one sync: a sync for each
+// would take from the very commands that they tell of.
+const syncDelay = 50 * time.Millisecond
+
+// syncer brings a file to the disk behind the backs of its writers, syncDelay
+// after a write at the latest.
 type syncer struct {
 	// want holds the file whose last write is not on the disk.
 	want chan *os.File
-	done chan struct{}
+	// hurry is closed when nobody writes any more.
+	hurry chan struct{}
+	done  chan struct{}
 
 	mu  sync.Mutex
 	err error // the first failure
 }
 
 func newSyncer() *syncer {
-	s := &syncer{want: make(chan *os.File, 1), done: make(chan struct{})}
+	s := &syncer{want: make(chan *os.File, 1), hurry: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for f := range s.want {
+			select {
+			case <-time.After(syncDelay):
+			case <-s.hurry:
+			}
 			s.note(fdatasync(f))
 		}
 	}()
@@ -68,6 +79,7 @@ func (s *syncer) soon(f *os.File) {
 
 // close waits for the last sync and returns the first failure.
 func (s *syncer) close() error {
+	close(s.hurry)
 	close(s.want)
 	<-s.done
 	return errors.Join(s.failed())
