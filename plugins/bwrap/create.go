@@ -93,9 +93,8 @@ func (b *backend) create(ctx context.Context, t tool, req sdk.CreateRequest, pro
 	if err != nil {
 		return sdk.Created{}, err
 	}
-	if err := progress.Checkpoint(h); err != nil {
-		return sdk.Created{}, err
-	}
+	// No checkpoint on the way: Destroy finds all of it by the id, and the answer
+	// brings the handle at once.
 	return sdk.Created{
 		Handle:       h,
 		Reachability: sdk.Reachability{PID: n.Init.PID, WorkspaceDir: sdk.WorkspaceDir},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -53,19 +54,24 @@ func TestCreateRefuses(t *testing.T) {
 	}
 }
 
-type refusingProgress struct{ noProgress }
-
-var errRefused = errors.New("no longer wanted")
-
-func (refusingProgress) Checkpoint(sdk.Handle) error { return errRefused }
-
-func TestRefusedCheckpointLeavesNothing(t *testing.T) {
+// TestCanceledCreateLeavesNothing has its context end while the tree is copied.
+func TestCanceledCreateLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	b := newBackend(newWorkDir(t))
-	if _, err := b.Create(t.Context(), createRequest(""), refusingProgress{noProgress{t}}); !errors.Is(err, errRefused) {
-		t.Errorf("error %v, want %v", err, errRefused)
+	_, err := b.Create(ctx, createRequest(t.TempDir()), cancelingProgress{noProgress{t}, cancel})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 	mustBeGone(t, b)
 }
+
+// cancelingProgress cancels a create at its first report.
+type cancelingProgress struct {
+	noProgress
+	cancel func()
+}
+
+func (p cancelingProgress) Report(string) { p.cancel() }
 
 func TestStateDirectoryMustBeEnterable(t *testing.T) {
 	if os.Geteuid() != 0 {

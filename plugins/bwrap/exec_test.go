@@ -80,7 +80,7 @@ func TestExecEnds(t *testing.T) {
 			result{Outcome: sdk.OutcomeExited, StdoutBytes: 3, SurvivorsKilled: 1}, "hi\n"},
 		{"child in a session of its own", sh("setsid -f sleep 300; echo hi"),
 			result{Outcome: sdk.OutcomeExited, StdoutBytes: 3, SurvivorsKilled: 1}, "hi\n"},
-		{"orphans of a normal end", sh("(sleep 300 & sleep 300 &) ; (setsid sh -c 'sleep 300; true' &) ; sleep 0.2; exit 3"),
+		{"orphans of a normal end", sh("(sleep 300 & sleep 300 &); (setsid sh -c 'sleep 300 & : >/tmp/ready; wait' &); until [ -e /tmp/ready ]; do sleep 0.01; done; exit 3"),
 			result{Outcome: sdk.OutcomeExited, ExitCode: 3, SurvivorsKilled: 4}, ""},
 		{"orphan that ended by itself is no survivor", sh("(true &); sleep 0.1"), result{Outcome: sdk.OutcomeExited}, ""},
 	}
